@@ -1,0 +1,151 @@
+"""The language of actions: every well-formed command, or only those that are legal on Σ_t and O_t."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from skillstate_local.domains.action import ActionTemplate, Argument
+from skillstate_local.domains.base import Domain
+from skillstate_local.errors import GrammarError
+from skillstate_local.grammar.ir import Alt, Lit, Node, Quoted, Repeat, Seq, Words, alternatives, words_node
+from skillstate_local.grammar.text import any_character, pattern_node
+from skillstate_local.state.canonical import escape
+from skillstate_local.state.schema import Choice, Id, OneOf, Pattern, ScalarType, Schema, Text
+from skillstate_local.state.source import World
+from skillstate_local.state.validate import scalar_problems
+
+MAX_JOINT_ASSIGNMENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A restriction of one argument: exactly this word, or none of these."""
+
+    word: str | None = None
+    excluded: frozenset[str] = frozenset()
+
+    def allows(self, word: str) -> bool:
+        """Whether ``word`` passes the restriction."""
+        return word == self.word if self.word is not None else word not in self.excluded
+
+
+def well_formed_actions(domain: Domain) -> Node:
+    """Any action that fits a template and its argument types, whatever Σ and O say."""
+    nodes = [
+        _content(template, {n: type_content(domain.schema, a.type) for n, a in template.arguments.items()})
+        for template in domain.actions
+    ]
+    return alternatives([Quoted(node) for node in nodes])
+
+
+def legal_actions(domain: Domain, worlds: tuple[World, ...]) -> Node | None:
+    """The actions that are legal in any of ``worlds``; None when there are none."""
+    nodes = [node for template in domain.actions if (node := template_node(domain, template, worlds)) is not None]
+    return alternatives(nodes) if nodes else None
+
+
+def template_node(
+    domain: Domain,
+    template: ActionTemplate,
+    worlds: tuple[World, ...],
+    narrowed: Mapping[str, Narrowed] | None = None,
+) -> Node | None:
+    """The legal instances of one template as a JSON string; None when there are none."""
+    found = [_legal(domain.schema, template, world, narrowed or {}) for world in worlds]
+    nodes: list[Node] = [Quoted(node) for node in found if node is not None]
+    return alternatives(nodes) if nodes else None
+
+
+def _legal(schema: Schema, template: ActionTemplate, world: World, narrowed: Mapping[str, Narrowed]) -> Node | None:
+    joint = {name for entry in template.joint for name in (entry.key, entry.value)}
+    nodes: dict[str, Node] = {}
+    for name, argument in template.arguments.items():
+        if name not in joint:
+            node = _argument(schema, argument, world, narrowed.get(name))
+            if node is None:
+                return None
+            nodes[name] = node
+    if not joint:
+        return _content(template, nodes)
+    return _jointly(template, _assignments(schema, template, world, narrowed), nodes)
+
+
+def _argument(schema: Schema, argument: Argument, world: World, narrowed: Narrowed | None) -> Node | None:
+    if argument.source is None:
+        if narrowed is not None and narrowed.word is not None:
+            return Lit(escape(narrowed.word)) if _typed(schema, argument.type, narrowed.word) else None
+        return type_content(schema, argument.type)
+    words = (word for word in argument.source.resolve(world) if _typed(schema, argument.type, word))
+    return words_node(escape(word) for word in words if narrowed is None or narrowed.allows(word))
+
+
+def _typed(schema: Schema, kind: ScalarType, word: str) -> bool:
+    return not any(scalar_problems(schema, kind, word, ""))
+
+
+def _assignments(
+    schema: Schema, template: ActionTemplate, world: World, narrowed: Mapping[str, Narrowed]
+) -> list[dict[str, str]]:
+    """All joint bindings of the arguments that entries of Σ_t bind together."""
+    found: list[dict[str, str]] = [{}]
+    for entry in template.joint:
+        pairs = [{entry.key: key, entry.value: value} for key, value in sorted(entry.pairs(world))]
+        found = [old | new for old in found for new in pairs if all(old.get(k, v) == v for k, v in new.items())]
+        if len(found) > MAX_JOINT_ASSIGNMENTS:
+            raise GrammarError(f"{template.template!r} has more than {MAX_JOINT_ASSIGNMENTS} joint bindings")
+    sources = {name: a.source.resolve(world) for name, a in template.arguments.items() if a.source is not None}
+
+    def fits(name: str, word: str) -> bool:
+        if name in sources and word not in sources[name]:
+            return False
+        return _typed(schema, template.arguments[name].type, word) and narrowed.get(name, Narrowed()).allows(word)
+
+    return [words for words in found if all(fits(name, word) for name, word in words.items())]
+
+
+def _jointly(template: ActionTemplate, assignments: list[dict[str, str]], nodes: Mapping[str, Node]) -> Node | None:
+    """Joint arguments that stand side by side become one vocabulary; others are written out binding by binding."""
+    if not assignments:
+        return None
+    parts = template.parts
+    places = [i for i in range(1, len(parts), 2) if parts[i] in assignments[0]]
+    first, last = places[0], places[-1]
+    if places == list(range(first, last + 1, 2)):
+        spans = ("".join(_spelled(parts[i], i, words) for i in range(first, last + 1)) for words in assignments)
+        span = words_node(spans)
+        assert span is not None
+        return Seq((_run(parts[:first], nodes), span, _run(parts[last + 1 :], nodes, odd_first=True)))
+    return Alt(tuple(_content(template, {**nodes, **{n: Lit(escape(w)) for n, w in a.items()}}) for a in assignments))
+
+
+def _spelled(part: str, index: int, words: Mapping[str, str]) -> str:
+    return escape(words[part] if index % 2 else part)
+
+
+def _run(parts: Iterable[str], nodes: Mapping[str, Node], *, odd_first: bool = False) -> Node:
+    """Literals and arguments in turn, beginning with a literal in either case."""
+    return Seq(tuple(nodes[part] if i % 2 else Lit(escape(part)) for i, part in enumerate(parts)))
+
+
+def _content(template: ActionTemplate, nodes: Mapping[str, Node]) -> Node:
+    return _run(template.parts, nodes)
+
+
+def type_content(schema: Schema, kind: ScalarType) -> Node:
+    """The content of a JSON string of a scalar type. Raises GrammarError for a type that is no string."""
+    match kind:
+        case Text():
+            return Repeat(any_character(), kind.min_chars, kind.max_chars)
+        case Pattern(regex):
+            return pattern_node(regex)
+        case Choice(values):
+            return Words(tuple(sorted({escape(value) for value in values})))
+        case Id(name):
+            vocabulary = schema.vocabularies[name]
+            if vocabulary.members:
+                return Words(tuple(sorted({escape(word) for word in vocabulary.members})))
+            return pattern_node(vocabulary.pattern)
+        case OneOf(types):
+            return Alt(tuple(type_content(schema, option) for option in types))
+    raise GrammarError(f"an action argument must be a string, not {type(kind).__name__}")
