@@ -13,7 +13,7 @@ from skillstate_local.grammar.text import any_character, pattern_node
 from skillstate_local.state.canonical import escape
 from skillstate_local.state.schema import Choice, Id, OneOf, Pattern, ScalarType, Schema, Text
 from skillstate_local.state.source import World
-from skillstate_local.state.validate import scalar_problems
+from skillstate_local.state.validate import scalar_problems, typed_words
 
 MAX_JOINT_ASSIGNMENTS = 10_000
 
@@ -76,7 +76,7 @@ def _argument(schema: Schema, argument: Argument, world: World, narrowed: Narrow
         if narrowed is not None and narrowed.word is not None:
             return Lit(escape(narrowed.word)) if _typed(schema, argument.type, narrowed.word) else None
         return type_content(schema, argument.type)
-    words = (word for word in argument.source.resolve(world) if _typed(schema, argument.type, word))
+    words = typed_words(schema, argument.type, argument.source.resolve(world))
     return words_node(escape(word) for word in words if narrowed is None or narrowed.allows(word))
 
 
@@ -94,14 +94,21 @@ def _assignments(
         found = [old | new for old in found for new in pairs if all(old.get(k, v) == v for k, v in new.items())]
         if len(found) > MAX_JOINT_ASSIGNMENTS:
             raise GrammarError(f"{template.template!r} has more than {MAX_JOINT_ASSIGNMENTS} joint bindings")
-    sources = {name: a.source.resolve(world) for name, a in template.arguments.items() if a.source is not None}
+    for name in found[0] if found else ():
+        fitting = _fitting(
+            schema, template.arguments[name], world, {words[name] for words in found}, narrowed.get(name)
+        )
+        found = [words for words in found if words[name] in fitting]
+    return found
 
-    def fits(name: str, word: str) -> bool:
-        if name in sources and word not in sources[name]:
-            return False
-        return _typed(schema, template.arguments[name].type, word) and narrowed.get(name, Narrowed()).allows(word)
 
-    return [words for words in found if all(fits(name, word) for name, word in words.items())]
+def _fitting(
+    schema: Schema, argument: Argument, world: World, words: set[str], narrowed: Narrowed | None
+) -> frozenset[str]:
+    typed = frozenset(typed_words(schema, argument.type, words))
+    if argument.source is not None:
+        typed &= argument.source.resolve(world)
+    return typed if narrowed is None else frozenset(word for word in typed if narrowed.allows(word))
 
 
 def _jointly(template: ActionTemplate, assignments: list[dict[str, str]], nodes: Mapping[str, Node]) -> Node | None:

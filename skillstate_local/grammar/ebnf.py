@@ -9,7 +9,7 @@ strings unbounded, because a bounded string takes xgrammar seconds to compile.
 from __future__ import annotations
 
 import itertools
-import re
+from collections.abc import Iterable
 
 from skillstate_local.errors import UnsupportedConstraint
 from skillstate_local.grammar.ir import (
@@ -30,11 +30,10 @@ from skillstate_local.grammar.ir import (
     Words,
 )
 from skillstate_local.grammar.text import any_character, number_node
+from skillstate_local.grammar.trie import Spelling, fold, ranges
 
 MAX_STATES = 256
 """Eight members, each used or not."""
-
-_SPECIAL = re.compile(r'(["\\])')
 
 
 def write_ebnf(grammar: Grammar) -> str:
@@ -64,18 +63,12 @@ def _class_character(code: int) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def trie(words: tuple[str, ...]) -> str:
-    """An expression for a sorted list of words that shares their prefixes."""
-    if len(words) == 1:
-        return literal(words[0])
-    first, last = words[0], words[-1]
-    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    branches = []
-    for _, group in itertools.groupby(words, key=lambda word: word[shared : shared + 1]):
-        tails = tuple(word[shared:] for word in group)
-        branches.append(trie(tails))
-    body = f"({' | '.join(branches)})" if len(branches) > 1 else branches[0]
-    return f"{literal(first[:shared])} {body}" if shared else body
+def character_class(ranges: Iterable[tuple[int, int]]) -> str:
+    """A bracketed class of inclusive code point ranges."""
+    return "[" + "".join(f"{_class_character(low)}-{_class_character(high)}" for low, high in ranges) + "]"
+
+
+SPELLING = Spelling(literal, lambda characters: character_class(ranges(characters)), " ")
 
 
 class _Writer:
@@ -84,6 +77,7 @@ class _Writer:
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
         self._kept: list[Node] = []
+        self._vocabularies: dict[tuple[str, ...], str] = {}
 
     def expression(self, node: Node) -> str:
         """The expression that stands for a node; what is shared or large becomes a rule of its own, written once."""
@@ -97,9 +91,9 @@ class _Writer:
             case Lit(text):
                 return literal(text)
             case Words(words):
-                return self._rule("w", trie(words))
-            case Chars(ranges):
-                return "[" + "".join(f"{_class_character(a)}-{_class_character(b)}" for a, b in ranges) + "]"
+                return self._vocabulary(words)
+            case Chars(code_points):
+                return character_class(code_points)
             case Seq(parts):
                 return " ".join(map(self.expression, parts)) or '""'
             case Alt(options):
@@ -121,6 +115,12 @@ class _Writer:
         name = f"{prefix}{len(self.lines)}"
         self.lines.append(f"{name} ::= {body}")
         return name
+
+    def _vocabulary(self, words: tuple[str, ...]) -> str:
+        """The same vocabulary in two places is one rule: xgrammar computes the masks of a rule once."""
+        if words not in self._vocabularies:
+            self._vocabularies[words] = literal(words[0]) if len(words) == 1 else self._rule("w", fold(words, SPELLING))
+        return self._vocabularies[words]
 
     def _repeat(self, node: Node, minimum: int, maximum: int) -> str:
         if maximum == 0:
@@ -150,8 +150,8 @@ class _Writer:
         return self._states(node)
 
     def _states(self, node: Object) -> str:
-        base = len(self.lines)
         members = [self._rule("m", " | ".join(map(self._member, group.variants))) for group in node.groups]
+        base = len(self.lines)
 
         def name(used: tuple[int, ...]) -> str:
             return f"o{base}_{'_'.join(map(str, used))}"

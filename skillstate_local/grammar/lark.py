@@ -7,6 +7,7 @@ written by one rule whose 64-bit parameter remembers what has been used, so any 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from skillstate_local.errors import UnsupportedConstraint
 from skillstate_local.grammar.ir import (
     Alt,
     Array,
-    Chars,
     Excluding,
     Grammar,
     Group,
@@ -32,13 +32,14 @@ from skillstate_local.grammar.ir import (
     Words,
     contended,
 )
-from skillstate_local.grammar.text import number_node
+from skillstate_local.grammar.regex import escape_regex, regex_of, vocabulary_regex
 
 PARAMETER_BITS = 63
 MAX_INDEXED_KEYS = 1024
+VOCABULARY_WORDS = 8
+"""From this length on, a vocabulary is written once and referred to by name."""
 
 _LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^"{}\[\]:,]+', re.DOTALL)
-_REGEX_SPECIAL = re.compile(r"([\\/.+*?()|\[\]{}^$#&\-~\"<>@])")
 
 
 def write_lark(grammar: Grammar) -> str:
@@ -52,50 +53,6 @@ def write_lark(grammar: Grammar) -> str:
     else:
         lines.append(f"start: {body}")
     return "\n".join([*lines, *writer.lines, ""])
-
-
-def regex_of(node: Node) -> str:
-    """A regular node as a Rust regular expression."""
-    match node:
-        case Lit(text):
-            return escape_regex(text)
-        case Words(words):
-            return _alternation(words)
-        case Chars(ranges):
-            return "[" + "".join(_range(low, high) for low, high in ranges) + "]"
-        case Seq(parts):
-            return "".join(regex_of(part) for part in parts)
-        case Alt(options):
-            return f"({'|'.join(regex_of(option) for option in options)})"
-        case Repeat(inner, minimum, maximum):
-            return f"({regex_of(inner)}){{{minimum},{maximum}}}"
-        case Quoted(content):
-            return f'\\"{regex_of(content)}\\"'
-        case Token(content):
-            return regex_of(content)
-        case Number():
-            return regex_of(number_node(node))
-    raise UnsupportedConstraint("an object or array is not regular")
-
-
-def escape_regex(text: str) -> str:
-    """``text`` matched literally."""
-    return "".join(_regex_char(character) for character in text)
-
-
-def _regex_char(character: str) -> str:
-    code = ord(character)
-    if code < 0x20 or code == 0x7F or code >= 0x80:
-        return f"\\x{{{code:x}}}"
-    return _REGEX_SPECIAL.sub(r"\\\1", character) if not character.isalnum() else character
-
-
-def _range(low: int, high: int) -> str:
-    return f"\\x{{{low:x}}}-\\x{{{high:x}}}" if low != high else f"\\x{{{low:x}}}"
-
-
-def _alternation(words: tuple[str, ...]) -> str:
-    return escape_regex(words[0]) if len(words) == 1 else f"({'|'.join(map(escape_regex, words))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +85,9 @@ class _Writer:
             case Lit(text):
                 return " ".join(self._lexeme(part) for part in _LEXEME.findall(text)) or '""'
             case Quoted(Excluding(content, excluded)):
-                return self._terminal(regex_of(Quoted(content)), regex_of(Quoted(Words(excluded))))
+                return self._terminal(f"{self._pattern(Quoted(content))} & ~/{regex_of(Quoted(Words(excluded)))}/")
             case Quoted() | Number() | Token():
-                return self._terminal(regex_of(node))
+                return self._terminal(self._pattern(node))
             case Seq(parts):
                 return " ".join(self.rule_of(part) for part in parts) or '""'
             case Alt(options):
@@ -146,17 +103,35 @@ class _Writer:
         self.lines.append(f"{name}: {body}")
         return name
 
-    def _terminal(self, regex: str, excluded: str = "") -> str:
-        body = f"/{regex}/ & ~/{excluded}/" if excluded else f"/{regex}/"
-        if body not in self._terminals:
-            self._terminals[body] = f"T{len(self._terminals)}"
-            self.lines.append(f"{self._terminals[body]}: {body}")
-        return self._terminals[body]
+    def _terminal(self, pattern: str) -> str:
+        if pattern not in self._terminals:
+            self._terminals[pattern] = f"T{len(self._terminals)}"
+            self.lines.append(f"{self._terminals[pattern]}: {pattern}")
+        return self._terminals[pattern]
+
+    def _pattern(self, node: Node) -> str:
+        """A regular node as a terminal's expression; a long vocabulary becomes a terminal that others refer to."""
+        if not _has_vocabulary(node):
+            return f"/{regex_of(node)}/"
+        match node:
+            case Words(words):
+                return self._terminal(f"/{vocabulary_regex(words)}/")
+            case Seq(parts):
+                return " ".join(self._pattern(part) for part in _merged(parts))
+            case Alt(options):
+                return f"({' | '.join(map(self._pattern, options))})"
+            case Repeat(inner, minimum, maximum):
+                return f"({self._pattern(inner)}){{{minimum},{maximum}}}"
+            case Quoted(content):
+                return self._pattern(Seq((Lit('"'), *_parts(content), Lit('"'))))
+            case Token(content):
+                return self._pattern(content)
+        raise UnsupportedConstraint(f"{type(node).__name__} is not regular")
 
     def _lexeme(self, text: str) -> str:
         if text.isprintable() and text.isascii():
             return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        return self._terminal(escape_regex(text))
+        return self._terminal(f"/{escape_regex(text)}/")
 
     def _array(self, node: Array) -> str:
         item = self.rule_of(node.item)
@@ -263,6 +238,32 @@ class _Layout:
             first = f"[{self.flags}:{self.flags + self._width}]"
             yield f"eq({first}, 0)", (number + 1) << self.flags
             yield f"and(ne({first}, 0), ne({first}, {number + 1}))", 0
+
+
+def _has_vocabulary(node: Node) -> bool:
+    match node:
+        case Words(words):
+            return len(words) >= VOCABULARY_WORDS
+        case Seq(parts) | Alt(parts):
+            return any(map(_has_vocabulary, parts))
+        case Repeat(inner, _, _) | Quoted(inner) | Token(inner):
+            return _has_vocabulary(inner)
+    return False
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """A sequence laid flat."""
+    return tuple(p for part in node.parts for p in _parts(part)) if isinstance(node, Seq) else (node,)
+
+
+def _merged(parts: tuple[Node, ...]) -> Iterator[Node]:
+    """Neighbours without a vocabulary taken together, and nothing that is empty."""
+    for named, group in itertools.groupby(_parts(Seq(parts)), key=_has_vocabulary):
+        nodes = tuple(group)
+        if named:
+            yield from nodes
+        elif regex_of(Seq(nodes)):
+            yield Seq(nodes)
 
 
 def _all(*conditions: str) -> str:

@@ -40,7 +40,7 @@ from skillstate_local.state.schema import (
     Table,
 )
 from skillstate_local.state.source import World
-from skillstate_local.state.validate import list_operations, scalar_problems
+from skillstate_local.state.validate import list_operations, typed_words
 
 NULL = Lit("null")
 
@@ -151,8 +151,7 @@ class _Delta:
     def _among(self, kind: ScalarType, allowed: frozenset[str] | None) -> Node | None:
         if allowed is None:
             return scalar_node(self.schema, kind)
-        typed = (word for word in allowed if not any(scalar_problems(self.schema, kind, word, "")))
-        node = words_node(map(escape, typed))
+        node = words_node(map(escape, typed_words(self.schema, kind, allowed)))
         return None if node is None else Quoted(node)
 
     def _list(self, kind: ListField, current: Json) -> Node | None:

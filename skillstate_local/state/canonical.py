@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
@@ -95,8 +96,9 @@ def equal(left: Json, right: Json) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
+@lru_cache(maxsize=65_536)
 def escape(text: str) -> str:
-    """The canonical text of a string without its quotes."""
+    """The canonical text of a string without its quotes. Ids recur at every step, so results are kept."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 

@@ -69,7 +69,7 @@ def _absent(schema: Schema, kind: Table, held: dict[str, Json], world: World) ->
         return frozenset()
     if kind.insert is Permission.GROUNDED:
         return frozenset(word for word in world.seen.get(kind.keys, ()) if word in vocabulary) - held.keys()
-    return frozenset(vocabulary.members) - held.keys() if vocabulary.members else None
+    return vocabulary.known - held.keys() if vocabulary.members else None
 
 
 def _named(kind: Table, key: str, value: Json, world: World) -> bool:
@@ -77,6 +77,23 @@ def _named(kind: Table, key: str, value: Json, world: World) -> bool:
     if key in world.seen.get(kind.keys, ()):
         return True
     return any(word in world.seen.get(vocabulary, ()) for vocabulary, word in _ids(kind.value, value))
+
+
+def named_entries(schema: Schema, world: World) -> frozenset[str]:
+    """Pointers of the table entries of Σ_t that O_t names, by their key or by an id that they hold."""
+    return frozenset(_named_within(schema.root, world.state, world, ""))
+
+
+def _named_within(kind: FieldKind, held: Json, world: World, at: str) -> Iterator[str]:
+    if not isinstance(kind, (Record, Table)) or not isinstance(held, dict):
+        return
+    for key, value in held.items():
+        pointer = f"{at}/{escape_token(key)}"
+        if isinstance(kind, Table) and _named(kind, key, value, world):
+            yield pointer
+        member = kind.value if isinstance(kind, Table) else kind.members.get(key)
+        if member is not None:
+            yield from _named_within(member, value, world, pointer)
 
 
 def _ids(kind: FieldKind, value: Json) -> Iterator[tuple[str, str]]:

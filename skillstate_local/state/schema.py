@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ MAX_TEXT_CHARS = 100_000
 _NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Vocabulary:
     """A named set of ids: closed (``members``) or open (``pattern``, a bounded ASCII regular expression)."""
 
@@ -28,17 +28,22 @@ class Vocabulary:
     members: tuple[str, ...] = ()
     pattern: str = ""
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The members of a closed vocabulary."""
+        return frozenset(self.members)
+
     def __contains__(self, word: object) -> bool:
         if not isinstance(word, str):
             return False
         if self.members:
-            return word in _member_set(self.members)
-        return re.fullmatch(self.pattern, word, re.ASCII) is not None
+            return word in self.known
+        return _fits(self.pattern, word)
 
 
-@lru_cache(maxsize=64)
-def _member_set(members: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(members)
+@lru_cache(maxsize=65_536)
+def _fits(pattern: str, word: str) -> bool:
+    return re.fullmatch(pattern, word, re.ASCII) is not None
 
 
 @dataclass(frozen=True, slots=True)

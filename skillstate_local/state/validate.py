@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -161,6 +161,14 @@ def scalar_problems(schema: Schema, kind: ScalarType, value: Json, at: str) -> I
     reason = _scalar_reason(schema, kind, value)
     if reason:
         yield Problem(at, f"{reason}, got {_short(value)}")
+
+
+def typed_words(schema: Schema, kind: ScalarType, words: Iterable[str]) -> Iterable[str]:
+    """Those of many strings that are of the scalar type."""
+    if isinstance(kind, Id):
+        vocabulary = schema.vocabularies[kind.vocabulary]
+        return vocabulary.known.intersection(words) if vocabulary.members else [w for w in words if w in vocabulary]
+    return [word for word in words if not _scalar_reason(schema, kind, word)]
 
 
 def _scalar_reason(schema: Schema, kind: ScalarType, value: Json) -> str:
