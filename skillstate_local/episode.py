@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from skillstate_local.domains.observation import Facts
-from skillstate_local.domains.turn import Turn
+from skillstate_local.domains.turn import Turn, split_reasoning
 from skillstate_local.domains.validate import Accepted, Rejected, Rules, Stage, Verdict, validate
 from skillstate_local.engine.base import Completion, Engine, Prompt, Request, Sampling, StopReason
 from skillstate_local.environments.base import Environment, Receipt
+from skillstate_local.errors import SkillStateError
 from skillstate_local.grammar.turn import GrammarBuilder
 from skillstate_local.records import AttemptRecord, StepIntent, StepReceipt, StepRecord
 from skillstate_local.runtimes.base import Runtime
@@ -53,18 +54,31 @@ class Episode:
     max_retries: int = 2
     on_rejected: OnRejected = OnRejected.KEEP
 
-    async def run(self, recorder: Recorder, done: Sequence[StepRecord] = ()) -> None:
-        """Play the episode to its horizon. ``done`` are steps an interrupted run has finished; they are replayed."""
+    async def run(self, recorder: Recorder, done: Sequence[StepRecord] = (), pending: StepIntent | None = None) -> None:
+        """Play the episode to its horizon.
+
+        An interrupted run hands in the steps it has finished, which are replayed, and the ``pending`` one that was
+        decided but has no receipt: its turn is kept, only its action is carried out. Raises SkillStateError if the
+        world no longer shows what it showed then.
+        """
         state = self._replay(done)
         for step in range(len(done), self.environment.horizon):
-            observation = self.environment.observe()
-            verdict, attempts = await self._decide(step, state, observation)
-            committed = verdict.state if isinstance(verdict, Accepted) else state
-            recorder.intend(self._intent(step, state, observation, verdict, attempts, committed))
-            receipt = self.environment.execute(verdict.action.text if isinstance(verdict, Accepted) else None)
-            state = self._after(state, committed, receipt)
+            intent = pending or await self._intend(step, state, recorder)
+            pending = None
+            self._check_replay(intent)
+            receipt = self.environment.execute(intent.action)
+            state = self._after(intent, receipt)
             recorder.receive(step, self._receipt(receipt, state))
-            self.runtime.remember(observation, verdict.turn)
+            self.runtime.remember(intent.observation, _turn(intent))
+
+    async def _intend(self, step: int, state: Json, recorder: Recorder) -> StepIntent:
+        """Decide the step's turn and commit it, before its action runs."""
+        observation = self.environment.observe()
+        verdict, attempts = await self._decide(step, state, observation)
+        committed = verdict.state if isinstance(verdict, Accepted) else state
+        intent = self._intent(step, state, observation, verdict, attempts, committed)
+        recorder.intend(intent)
+        return intent
 
     async def _decide(self, step: int, state: Json, observation: str) -> tuple[Verdict, list[AttemptRecord]]:
         """Generate and validate until a turn is accepted or the retries are used up. Σ is untouched either way."""
@@ -97,17 +111,22 @@ class Episode:
     def _replay(self, done: Sequence[StepRecord]) -> Json:
         state = self.environment.initial_state
         for record in done:
-            observation = self.environment.observe()
+            self._check_replay(record.intent)
             self.environment.execute(record.intent.action)
-            accepted = record.intent.action is not None
-            turn = Turn("", record.intent.patch, record.intent.action or "") if accepted else None
-            self.runtime.remember(observation, turn)
+            self.runtime.remember(record.intent.observation, _turn(record.intent))
             state = record.receipt.state_after
         return state
 
-    def _after(self, before: Json, committed: Json, receipt: Receipt) -> Json:
+    def _check_replay(self, intent: StepIntent) -> None:
+        if self.environment.observe() != intent.observation:
+            raise SkillStateError(
+                f"{self.key}: at step {intent.step} the world no longer shows what the journal says it showed.",
+                "The environment has changed since the run began: start anew with another --out.",
+            )
+
+    def _after(self, intent: StepIntent, receipt: Receipt) -> Json:
         undo = self.on_rejected is OnRejected.ROLLBACK and not receipt.accepted
-        return before if undo else committed
+        return intent.state if undo else intent.next_state
 
     def _sampling(self, step: int, attempt: int) -> Sampling:
         """The same draw for the same place, whatever ran before or beside it."""
@@ -145,6 +164,14 @@ class Episode:
     def _receipt(self, receipt: Receipt, state: Json) -> StepReceipt:
         faithful = equal(state, self.environment.projection())
         return StepReceipt(receipt.accepted, receipt.success, receipt.message, faithful, state)
+
+
+def _turn(intent: StepIntent) -> Turn | None:
+    """The turn that a step went with; None when no attempt was valid."""
+    if intent.action is None:
+        return None
+    reasoning, _ = split_reasoning(intent.attempts[-1].text)
+    return Turn(reasoning, intent.patch, intent.action)
 
 
 def _record(completion: Completion, verdict: Verdict) -> AttemptRecord:

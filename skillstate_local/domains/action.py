@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -64,11 +64,12 @@ class ActionTemplate:
     @property
     def parts(self) -> tuple[str, ...]:
         """Literal and argument name in turn, beginning and ending with a (possibly empty) literal."""
-        return _parts(self.template)
+        return template_parts(self.template)
 
 
-@lru_cache(maxsize=256)
-def _parts(template: str) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def template_parts(template: str) -> tuple[str, ...]:
+    """Literal and name in turn, of an action's template or of a key in its effect."""
     return tuple(_PLACEHOLDER.split(template))
 
 
@@ -88,14 +89,19 @@ class Action:
 
 def parse_action(schema: Schema, templates: tuple[ActionTemplate, ...], text: str) -> tuple[Action, ...]:
     """All readings of ``text`` by the templates and argument types; empty when it is malformed."""
+
+    def fits(template: ActionTemplate) -> Callable[[str, str], bool]:
+        return lambda name, word: not any(scalar_problems(schema, template.arguments[name].type, word, ""))
+
     return tuple(
-        Action(text, template, dict(words))
+        Action(text, template, words)
         for template in templates
-        for words in _readings(schema, template, template.parts, text)
+        for words in bindings(template.parts, text, fits(template))
     )
 
 
-def _readings(schema: Schema, template: ActionTemplate, parts: tuple[str, ...], text: str) -> Iterator[dict[str, str]]:
+def bindings(parts: tuple[str, ...], text: str, fits: Callable[[str, str], bool]) -> Iterator[dict[str, str]]:
+    """Every way to read ``text`` as literals and named words in turn; ``fits`` judges a name and its word."""
     literal, rest = parts[0], parts[1:]
     if not text.startswith(literal):
         return
@@ -107,9 +113,9 @@ def _readings(schema: Schema, template: ActionTemplate, parts: tuple[str, ...], 
     name, following = rest[0], rest[1]
     for end in _ends(text, following, last=len(rest) == 2):
         word = text[:end]
-        if any(scalar_problems(schema, template.arguments[name].type, word, "")):
+        if not fits(name, word):
             continue
-        for others in _readings(schema, template, rest[1:], text[end:]):
+        for others in bindings(rest[1:], text[end:], fits):
             if others.get(name, word) == word:
                 yield {name: word} | others
 

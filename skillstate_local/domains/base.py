@@ -11,7 +11,7 @@ from skillstate_local.domains.action import Action, ActionTemplate, legality, pa
 from skillstate_local.domains.observation import Facts, ObservationFormat, read_observation
 from skillstate_local.state.apply import apply_patch
 from skillstate_local.state.canonical import Json
-from skillstate_local.state.diff import nest
+from skillstate_local.state.diff import nest, overlapping, pointers
 from skillstate_local.state.merge import MergeMode
 from skillstate_local.state.schema import Schema
 from skillstate_local.state.source import World
@@ -66,11 +66,13 @@ class Domain:
         """All actions that ``text`` may mean; empty when it fits no template."""
         return parse_action(self.schema, self.actions, text)
 
-    def legal_action(self, text: str, world: World) -> tuple[Action | None, str]:
-        """The first legal reading of ``text``, or None and why there is none."""
+    def legal_action(self, text: str, world: World, residual: Json = None) -> tuple[Action | None, str]:
+        """The first legal reading of ``text`` whose effect leaves ``residual`` alone, or None and why there is none."""
         reason = "it fits no action template"
         for action in self.readings(text):
             reason = legality(action, world)
+            if not reason and overlapping(pointers(residual), pointers(action.effect)):
+                reason = "its own effect sets what the patch sets"
             if not reason:
                 return action, ""
         return None, reason

@@ -7,14 +7,15 @@ ignored, so text that imitates an event there grounds nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from skillstate_local.state.canonical import Json
-from skillstate_local.state.diff import leaves
+from skillstate_local.state.diff import leaves, nest
 
 MAX_FACTS = 16
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,20 @@ def read_observation(form: ObservationFormat, text: str) -> Facts:
             groups = {key: value for key, value in match.groupdict().items() if value is not None}
             for group, word in groups.items():
                 seen.setdefault(vocabulary_of(group), set()).add(word)
-            if event.reports is not None:
-                reported.update(leaves(fill(event.reports, groups)))
+            reported.update(_reports(event, groups))
             break
     return Facts(
         {name: frozenset(words) for name, words in seen.items()},
         tuple(sorted(reported.items()))[:MAX_FACTS],
         tuple(names),
     )
+
+
+def _reports(event: Event, groups: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
+    """The leaves of what a line reports; a part that depends on a group which the line left out is not reported."""
+    for pointer, value in leaves(event.reports):
+        if pointer and groups.keys() >= set(_PLACEHOLDER.findall(f"{pointer} {value}")):
+            yield from leaves(fill(nest(pointer, value), groups))
 
 
 def vocabulary_of(group: str) -> str:
@@ -94,7 +101,7 @@ def fill(template: Json, words: Mapping[str, str]) -> Json:
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
-    return re.sub(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", lambda m: words.get(m.group(1), m.group(0)), text)
+    return _PLACEHOLDER.sub(lambda m: words.get(m.group(1), m.group(0)), text)
 
 
 @lru_cache(maxsize=256)

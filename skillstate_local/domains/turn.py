@@ -43,9 +43,14 @@ def write_turn(patch: Json, action: str, order: Order, reasoning: str = "") -> s
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """(reasoning, rest). The section ends at the *first* closing tag; without one there is no section."""
+    """(reasoning, rest). The section ends at the *first* closing tag; without one there is no section.
+
+    Nor is there one where the text begins with the object: there the tag stands inside a string.
+    """
     head, closing, rest = text.partition(REASONING_CLOSE)
-    return (head.removeprefix(REASONING_OPEN), rest) if closing else ("", text)
+    if not closing or text.lstrip().startswith("{"):
+        return "", text
+    return head.removeprefix(REASONING_OPEN), rest
 
 
 def find_object(text: str) -> str:

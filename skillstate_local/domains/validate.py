@@ -5,7 +5,7 @@ What a level's grammar can decode is exactly what this pipeline accepts up to th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,6 +72,21 @@ class Rejected:
 
 
 Verdict = Accepted | Rejected
+
+
+_LATER: Mapping[Level, frozenset[Stage]] = {
+    Level.JSON: frozenset({Stage.TYPES, Stage.ACTION_SYNTAX, Stage.POLICIES, Stage.LEGALITY}),
+    Level.SCHEMA: frozenset({Stage.POLICIES, Stage.LEGALITY}),
+}
+"""Stages that come after what a level's grammar promises."""
+
+
+def is_decodable(verdict: Verdict, level: Level) -> bool:
+    """Whether the grammar of ``level`` lets a turn with this verdict through: the law that both sides are tested for.
+
+    The verdict must come from the rules of the same level, the turn must be canonical text.
+    """
+    return isinstance(verdict, Accepted) or verdict.stage in _LATER.get(level, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +163,10 @@ def _malformed(turn: Turn, domain: Domain) -> Iterator[Problem]:
 def _action(turn: Turn, domain: Domain, world: World, facts: Facts, rules: Rules) -> tuple[Action | None, str]:
     if rules.validation is Validation.PAPER and rules.level is not Level.EFFECTS:
         return domain.readings(turn.action)[0], ""
-    action, reason = domain.legal_action(turn.action, world)
+    residual = turn.patch if rules.level is Level.EFFECTS else None
+    action, reason = domain.legal_action(turn.action, world, residual)
     if action is None and facts.reported:
-        action, _ = domain.legal_action(turn.action, reported_world(domain, world, facts))
+        action, _ = domain.legal_action(turn.action, reported_world(domain, world, facts), residual)
     return action, reason
 
 
@@ -163,13 +179,17 @@ def reported_world(domain: Domain, world: World, facts: Facts) -> World:
 
 
 def residual_problems(turn: Turn, domain: Domain, facts: Facts) -> Iterator[Problem]:
-    """At `effects` the patch may hold only facts that O_t reports, none of which the action's effect touches."""
+    """At `effects` the patch may hold only facts that O_t reports, none of which the action's effect touches.
+
+    An action that can be read in several ways passes if one reading does; that reading is the one carried out.
+    """
     reported = dict(facts.reported)
     for pointer, value in leaves(turn.patch):
         if pointer and not (pointer in reported and equal(reported[pointer], value)):
             yield Problem(pointer, "the observation does not report this")
-    touched = frozenset(pointer for action in domain.readings(turn.action) for pointer in pointers(action.effect))
-    for pointer in sorted(overlapping(pointers(turn.patch), touched)):
+    residual = pointers(turn.patch)
+    clashes = [overlapping(residual, pointers(action.effect)) for action in domain.readings(turn.action)]
+    for pointer in sorted(clashes[0]) if clashes and all(clashes) else ():
         yield Problem(pointer, "the action's own effect sets this")
 
 

@@ -36,13 +36,18 @@ class WarehouseEvent(NamedTuple):
 
 
 def warehouse_events(seed: int, horizon: int, prefill: int = 0) -> tuple[WarehouseEvent, ...]:
-    """The event stream of a seed: uniform over Receive and, if an item is live, Order and Maintenance."""
+    """The event stream of a seed: uniform over Receive and, if an item is live, Order and Maintenance.
+
+    One shelf stays empty, because a Move needs it: with the others full nothing arrives.
+    """
     rng = random.Random(f"warehouse events {seed}")
     live = [f"item_{number}" for number in range(1, prefill + 1)]
     fresh = prefill + 1
     events: list[WarehouseEvent] = []
     for _ in range(horizon):
-        kind = rng.choice((Kind.RECEIVE, Kind.ORDER, Kind.MAINTENANCE)) if live else Kind.RECEIVE
+        full = len(live) >= SHELF_COUNT - 1
+        kinds = (Kind.ORDER, Kind.MAINTENANCE) if full else (Kind.RECEIVE, Kind.ORDER, Kind.MAINTENANCE)
+        kind = rng.choice(kinds) if live else Kind.RECEIVE
         if kind is Kind.RECEIVE:
             item = f"item_{fresh}"
             fresh += 1

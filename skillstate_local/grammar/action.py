@@ -9,7 +9,7 @@ from skillstate_local.domains.action import ActionTemplate, Argument
 from skillstate_local.domains.base import Domain
 from skillstate_local.errors import GrammarError
 from skillstate_local.grammar.ir import Alt, Lit, Node, Quoted, Repeat, Seq, Words, alternatives, words_node
-from skillstate_local.grammar.text import any_character, pattern_node
+from skillstate_local.grammar.text import any_character, excluding, pattern_node
 from skillstate_local.state.canonical import escape
 from skillstate_local.state.schema import Choice, Id, OneOf, Pattern, ScalarType, Schema, Text
 from skillstate_local.state.source import World
@@ -75,7 +75,8 @@ def _argument(schema: Schema, argument: Argument, world: World, narrowed: Narrow
     if argument.source is None:
         if narrowed is not None and narrowed.word is not None:
             return Lit(escape(narrowed.word)) if _typed(schema, argument.type, narrowed.word) else None
-        return type_content(schema, argument.type)
+        content = type_content(schema, argument.type)
+        return content if narrowed is None else excluding(content, map(escape, narrowed.excluded))
     words = typed_words(schema, argument.type, argument.source.resolve(world))
     return words_node(escape(word) for word in words if narrowed is None or narrowed.allows(word))
 

@@ -18,6 +18,8 @@ class Dialect(StrEnum):
 
     LARK = "lark"
     EBNF = "ebnf"
+    GBNF = "gbnf"
+    REGEX = "regex"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,6 +182,14 @@ def _writer(dialect: Dialect) -> Callable[[Grammar], str]:
         from skillstate_local.grammar.lark import write_lark
 
         return write_lark
+    if dialect is Dialect.GBNF:
+        from skillstate_local.grammar.gbnf import write_gbnf
+
+        return write_gbnf
+    if dialect is Dialect.REGEX:
+        from skillstate_local.grammar.regular import write_regex
+
+        return write_regex
     from skillstate_local.grammar.ebnf import write_ebnf
 
     return write_ebnf

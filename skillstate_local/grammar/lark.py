@@ -71,6 +71,7 @@ class _Writer:
         self._names: dict[int, str] = {}
         self._kept: list[Node] = []
         self._terminals: dict[str, str] = {}
+        self._vocabularies: dict[tuple[str, ...], str] = {}
         self._quoted: dict[int, Quoted] = {}
 
     def rule_of(self, node: Node) -> str:
@@ -84,8 +85,6 @@ class _Writer:
         match node:
             case Lit(text):
                 return " ".join(self._lexeme(part) for part in _LEXEME.findall(text)) or '""'
-            case Quoted(Excluding(content, excluded)):
-                return self._terminal(f"{self._pattern(Quoted(content))} & ~/{regex_of(Quoted(Words(excluded)))}/")
             case Quoted() | Number() | Token():
                 return self._terminal(self._pattern(node))
             case Seq(parts):
@@ -112,10 +111,12 @@ class _Writer:
     def _pattern(self, node: Node) -> str:
         """A regular node as a terminal's expression; a long vocabulary becomes a terminal that others refer to."""
         if not _has_vocabulary(node):
-            return f"/{regex_of(node)}/"
+            return _slashed(regex_of(node))
         match node:
             case Words(words):
-                return self._terminal(f"/{vocabulary_regex(words)}/")
+                if words not in self._vocabularies:
+                    self._vocabularies[words] = self._terminal(f"/{vocabulary_regex(words)}/")
+                return self._vocabularies[words]
             case Seq(parts):
                 return " ".join(self._pattern(part) for part in _merged(parts))
             case Alt(options):
@@ -126,6 +127,8 @@ class _Writer:
                 return self._pattern(Seq((Lit('"'), *_parts(content), Lit('"'))))
             case Token(content):
                 return self._pattern(content)
+            case Excluding(content, excluded):
+                return self._terminal(f"{self._pattern(content)} & ~{_slashed(vocabulary_regex(excluded))}")
         raise UnsupportedConstraint(f"{type(node).__name__} is not regular")
 
     def _lexeme(self, text: str) -> str:
@@ -137,7 +140,8 @@ class _Writer:
         item = self.rule_of(node.item)
         if node.maximum == 0:
             return '"[" "]"'
-        some = f'"[" {item} ("," {item}){{{max(0, node.minimum - 1)},{node.maximum - 1}}} "]"'
+        more = f' ("," {item}){{{max(0, node.minimum - 1)},{node.maximum - 1}}}' if node.maximum > 1 else ""
+        some = f'"[" {item}{more} "]"'
         return self._rule("l", some if node.minimum else f'"[" "]" | {some}')
 
     def _object(self, node: Object) -> str:
@@ -240,6 +244,11 @@ class _Layout:
             yield f"and(ne({first}, 0), ne({first}, {number + 1}))", 0
 
 
+def _slashed(regex: str) -> str:
+    """A regular expression as Lark quotes it; two slashes alone would begin a comment."""
+    return f"/{regex or '()'}/"
+
+
 def _has_vocabulary(node: Node) -> bool:
     match node:
         case Words(words):
@@ -248,7 +257,7 @@ def _has_vocabulary(node: Node) -> bool:
             return any(map(_has_vocabulary, parts))
         case Repeat(inner, _, _) | Quoted(inner) | Token(inner):
             return _has_vocabulary(inner)
-    return False
+    return isinstance(node, Excluding)
 
 
 def _parts(node: Node) -> tuple[Node, ...]:

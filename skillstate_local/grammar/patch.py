@@ -9,7 +9,6 @@ from skillstate_local.grammar.action import type_content
 from skillstate_local.grammar.ir import (
     Alt,
     Array,
-    Excluding,
     Group,
     Lit,
     Node,
@@ -22,6 +21,7 @@ from skillstate_local.grammar.ir import (
     alternatives,
     words_node,
 )
+from skillstate_local.grammar.text import excluding
 from skillstate_local.state.canonical import Json, dumps, escape
 from skillstate_local.state.policy import Entries, can_delete, changeable, item_words, next_values, settable
 from skillstate_local.state.schema import (
@@ -190,14 +190,14 @@ class _Delta:
             if keys is not None:
                 yield Variant(keys, value)
         else:
-            content = type_content(self.schema, Id(kind.keys))
-            taken = tuple(sorted(map(escape, held)))
-            yield Variant(Quoted(Excluding(content, taken) if taken else content), value)
+            content = excluding(type_content(self.schema, Id(kind.keys)), map(escape, held))
+            if content is not None:
+                yield Variant(content if isinstance(content, Words) else Quoted(content), value)
 
     def _updates(self, kind: Table, held: dict[str, Json], allowed: Entries) -> Iterator[Variant]:
         """Entries that may be changed alike share one variant: those that hold the same value."""
         alike: dict[str, list[str]] = {}
-        for key in allowed.updatable:
+        for key in sorted(allowed.updatable):
             alike.setdefault(_update_class(kind.value, held[key]), []).append(key)
         for keys in alike.values():
             value = self._change(kind.value, held[keys[0]])
@@ -218,11 +218,7 @@ class _Delta:
                 item = self._among(kind.item, item_words(kind, self.world))
                 return Lit("[]") if item is None else Array(item, 0, kind.max_items)
             case Table():
-                value = self._whole(kind.value)
-                if value is None:
-                    return Lit("{}")
-                keys = _table_keys(self.schema, kind)
-                return Object((Group((Variant(keys, value),), 0, kind.max_entries),), kind.max_entries)
+                return self._table(kind, {})
             case Record():
                 return self._whole_record(kind)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 
-from skillstate_local.domains.action import ActionTemplate
+from skillstate_local.domains.action import ActionTemplate, bindings, template_parts
 from skillstate_local.domains.base import Domain
 from skillstate_local.domains.observation import Facts, fill
 from skillstate_local.domains.turn import ACTION_KEY, PATCH_KEY
@@ -13,7 +15,8 @@ from skillstate_local.errors import GrammarError
 from skillstate_local.grammar.action import Narrowed, template_node
 from skillstate_local.grammar.ir import Group, Lit, Node, Object, Quoted, Seq, Token, Variant, Words, alternatives
 from skillstate_local.state.canonical import Json, dumps, escape
-from skillstate_local.state.diff import leaves, overlapping, pointers
+from skillstate_local.state.diff import leaves, overlapping, pointers, tokens
+from skillstate_local.state.schema import FieldKind, Record, Schema, Table
 from skillstate_local.state.source import World
 
 
@@ -26,7 +29,7 @@ def effects_turn(domain: Domain, worlds: tuple[World, ...], facts: Facts) -> Nod
     if not classes:
         raise GrammarError(f"no action of {domain.name} is legal in this state")
     options: list[Node] = [
-        Seq((alternatives(actions), Lit(f',"{PATCH_KEY}":'), _residual(facts, touched)))
+        Seq((alternatives(actions), Lit(f',"{PATCH_KEY}":'), _residual(domain.schema, facts, touched)))
         for touched, actions in classes.items()
     ]
     return Seq((Lit(f'{{"{ACTION_KEY}":'), alternatives(options), Lit("}")))
@@ -54,12 +57,18 @@ def _deciding(template: ActionTemplate, reported: frozenset[str]) -> dict[str, f
     found: dict[str, set[str]] = {}
     for effect, _ in leaves(template.effect):
         for pointer in reported:
-            for mine, theirs in zip(effect.split("/")[1:], pointer.split("/")[1:], strict=False):
-                if mine.startswith("{") and mine.endswith("}"):
-                    found.setdefault(mine[1:-1], set()).add(theirs.replace("~1", "/").replace("~0", "~"))
-                elif mine != theirs:
+            for mine, theirs in zip(tokens(effect), tokens(pointer), strict=False):
+                readings = list(bindings(template_parts(mine), theirs, partial(_may_be, template)))
+                for name, word in itertools.chain.from_iterable(map(dict.items, readings)):
+                    found.setdefault(name, set()).add(word)
+                if not readings:
                     break
-    return {name: frozenset(words) for name, words in found.items()}
+    return {name: frozenset(found[name]) for name in template.arguments if name in found}
+
+
+def _may_be(template: ActionTemplate, name: str, word: str) -> bool:
+    """Any word may stand for an argument; a name in braces that is none stays as it is."""
+    return name in template.arguments or word == f"{{{name}}}"
 
 
 def _touched(template: ActionTemplate, narrowed: dict[str, Narrowed]) -> frozenset[str]:
@@ -68,33 +77,45 @@ def _touched(template: ActionTemplate, narrowed: dict[str, Narrowed]) -> frozens
     return pointers(fill(template.effect, words)) if template.effect is not None else frozenset()
 
 
-def _residual(facts: Facts, touched: frozenset[str]) -> Node:
-    free = [(pointer, value) for pointer, value in facts.reported if pointer not in touched]
-    tree: dict[str, Json] = {}
-    for pointer, value in free:
-        place = tree
-        *path, last = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-        for token in path:
-            place = place.setdefault(token, {})
-        place[last] = _Leaf(value)
-    return _object(tree, nonempty=False)
+def _residual(schema: Schema, facts: Facts, touched: frozenset[str]) -> Node:
+    root = _Place(schema.root)
+    for pointer, value in facts.reported:
+        if pointer not in touched:
+            place = root
+            for token in tokens(pointer):
+                place = place.below(token)
+            place.values.append(value)
+    return _object(root, nonempty=False)
 
 
-class _Leaf:
-    """A reported value, told apart from the objects on the way to it."""
+@dataclass(slots=True)
+class _Place:
+    """What is reported at one pointer (one value at most) and below it."""
 
-    def __init__(self, value: Json) -> None:
-        self.value = value
+    kind: FieldKind | None
+    values: list[Json] = field(default_factory=list)
+    members: dict[str, _Place] = field(default_factory=dict)
+
+    def below(self, token: str) -> _Place:
+        """The place of a member, made when it is new."""
+        if token not in self.members:
+            kind = self.kind.value if isinstance(self.kind, Table) else None
+            self.members[token] = _Place(self.kind.members.get(token) if isinstance(self.kind, Record) else kind)
+        return self.members[token]
 
 
-def _object(tree: dict[str, Json], *, nonempty: bool) -> Node:
-    groups = tuple(Group((Variant(Words((escape(key),)), _value(value)),)) for key, value in tree.items())
-    return Object(groups, len(groups), nonempty)
+def _object(place: _Place, *, nonempty: bool) -> Node:
+    groups = tuple(Group((Variant(Words((escape(key),)), _value(member)),)) for key, member in place.members.items())
+    at_most = place.kind.max_changes if isinstance(place.kind, Table) else len(groups)
+    return Object(groups, min(len(groups), at_most), nonempty)
 
 
-def _value(value: Json) -> Node:
-    if not isinstance(value, _Leaf):
-        return _object(value, nonempty=True)
-    if isinstance(value.value, str):
-        return Quoted(Words((escape(value.value),)))
-    return Token(Words((dumps(value.value),)))
+def _value(place: _Place) -> Node:
+    """What is reported here, or something of what is reported below."""
+    options: list[Node] = [
+        Quoted(Words((escape(value),))) if isinstance(value, str) else Token(Words((dumps(value),)))
+        for value in place.values
+    ]
+    if place.members:
+        options.append(_object(place, nonempty=True))
+    return alternatives(options)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from skillstate_local.errors import DomainError
-from skillstate_local.grammar.ir import Alt, Chars, Lit, Node, Number, Repeat, Seq, alternatives
+from skillstate_local.errors import DomainError, GrammarError
+from skillstate_local.grammar.ir import (
+    Alt,
+    Chars,
+    Excluding,
+    Lit,
+    Node,
+    Number,
+    Repeat,
+    Seq,
+    Words,
+    alternatives,
+    words_node,
+)
 from skillstate_local.state.canonical import escape
 
 re_parser: Any = re._parser  # type: ignore[attr-defined]
 
 LAST_CODE_POINT = 0x10FFFF
 _MAX_REPEAT = 10_000
+_LISTED_SENTENCES = 256
+"""A complement with at most so many sentences more than it excludes is written as a list."""
+_REPEATS_COUNTED = 64
 _SURROGATES = (0xD800, 0xDFFF)
 _DIGIT, _WORD, _SPACE = ((48, 57),), ((48, 57), (65, 90), (95, 95), (97, 122)), ((9, 13), (32, 32))
 
@@ -50,6 +68,57 @@ def minus(ranges: tuple[tuple[int, int], ...], holes: tuple[tuple[int, int], ...
     return tuple(sorted(left))
 
 
+def excluding(content: Node, taken: Iterable[str]) -> Node | None:
+    """A regular ``content`` without these texts; None when nothing is left. Few enough texts are listed instead."""
+    words = tuple(sorted(set(taken)))
+    if not words:
+        return content
+    if sentence_count(content) > len(words) + _LISTED_SENTENCES:
+        return Excluding(content, words)
+    return words_node(sentences(content).difference(words))
+
+
+def sentence_count(node: Node) -> int:
+    """How many sentences a regular node has; one that can be derived in two ways counts twice."""
+    match node:
+        case Words(words):
+            return len(words)
+        case Chars(ranges):
+            return sum(high - low + 1 for low, high in ranges)
+        case Seq(parts):
+            return math.prod(map(sentence_count, parts))
+        case Alt(options):
+            return sum(map(sentence_count, options))
+        case Repeat(inner, minimum, maximum):
+            each = sentence_count(inner)
+            last = min(maximum, minimum + _REPEATS_COUNTED)
+            return sum(each ** min(times, _REPEATS_COUNTED) for times in range(minimum, last + 1))
+    return 1
+
+
+def sentences(node: Node) -> frozenset[str]:
+    """All sentences of a regular node that has few of them."""
+    match node:
+        case Lit(text):
+            return frozenset((text,))
+        case Words(words):
+            return frozenset(words)
+        case Chars(ranges):
+            return frozenset(chr(code) for low, high in ranges for code in range(low, high + 1))
+        case Seq(parts):
+            return _products([sentences(part) for part in parts])
+        case Alt(options):
+            return frozenset().union(*map(sentences, options))
+        case Repeat(inner, minimum, maximum):
+            each = sentences(inner)
+            return frozenset().union(*(_products([each] * times) for times in range(minimum, maximum + 1)))
+    raise GrammarError(f"the sentences of {type(node).__name__} cannot be listed")
+
+
+def _products(parts: list[frozenset[str]]) -> frozenset[str]:
+    return frozenset(map("".join, itertools.product(*parts)))
+
+
 @lru_cache(maxsize=256)
 def pattern_node(pattern: str) -> Node:
     """A bounded ASCII regular expression as the content of a JSON string. Raises DomainError if it is not one."""
@@ -57,6 +126,8 @@ def pattern_node(pattern: str) -> Node:
         tree = re_parser.parse(pattern, re.ASCII)
     except re.error as error:
         raise DomainError(f"{pattern!r} is not a regular expression: {error}") from None
+    if tree.state.flags != re.ASCII:
+        raise DomainError(f"{pattern!r} sets flags, which no grammar can express")
     return _sequence(list(tree), pattern)
 
 
@@ -76,7 +147,7 @@ def _item(op: str, argument: Any, pattern: str) -> Node:
         return escaped_chars(_class(argument, pattern))
     if op == "BRANCH":
         return Alt(tuple(_sequence(list(branch), pattern) for branch in argument[1]))
-    if op == "SUBPATTERN":
+    if op == "SUBPATTERN" and not (argument[1] or argument[2]):
         return _sequence(list(argument[3]), pattern)
     if op == "MAX_REPEAT":
         low, high, body = argument

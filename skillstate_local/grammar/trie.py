@@ -18,6 +18,8 @@ class Spelling(NamedTuple):
     """A class of two or more characters, given sorted."""
     join: str
     """What stands between two pieces of a sequence."""
+    nothing: str = ""
+    """An option that is empty, for a dialect in which `(…)?` around many options is refused."""
 
 
 def fold(words: Sequence[str], spell: Spelling) -> str:
@@ -52,7 +54,10 @@ def _branches(words: Sequence[str], start: int, spell: Spelling) -> str:
     options = [_option(characters, body, spell) for body, characters in continuations.items()]
     if len(options) == 1 and not ends_here:
         return options[0]
-    return f"({' | '.join(options) if spell.join else '|'.join(options)}){'?' if ends_here else ''}"
+    if ends_here and spell.nothing:
+        options.append(spell.nothing)
+    optional = "?" if ends_here and not spell.nothing else ""
+    return f"({' | '.join(options) if spell.join else '|'.join(options)}){optional}"
 
 
 def _option(characters: list[str], body: str, spell: Spelling) -> str:

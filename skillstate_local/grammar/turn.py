@@ -16,6 +16,7 @@ from skillstate_local.domains.turn import ACTION_KEY, PATCH_KEY
 from skillstate_local.domains.validate import JSON_LIMITS, reported_world
 from skillstate_local.errors import GrammarError
 from skillstate_local.grammar.action import legal_actions, well_formed_actions
+from skillstate_local.grammar.check import check_limits
 from skillstate_local.grammar.ir import (
     Alt,
     Array,
@@ -49,7 +50,8 @@ class GrammarOptions:
 class GrammarBuilder:
     """Builds the grammars of one domain; static ones are built once.
 
-    ``build`` raises GrammarError when the step allows no turn at all.
+    Both raise GrammarError, naming the limit, for a grammar that is too large (``check.py``); ``build`` also when the
+    step allows no turn at all.
     """
 
     def __init__(self, domain: Domain, options: GrammarOptions) -> None:
@@ -89,7 +91,9 @@ class GrammarBuilder:
 
     def _grammar(self, root: Node, *, static: bool = False) -> Grammar:
         label = f"{self.domain.name} {self.options.level.value}"
-        return Grammar(root, self.options.reasoning_tokens, static, label, self.options.level is Level.JSON)
+        grammar = Grammar(root, self.options.reasoning_tokens, static, label, self.options.level is Level.JSON)
+        check_limits(grammar)
+        return grammar
 
 
 def json_string() -> Quoted:

@@ -23,7 +23,7 @@ def _listed(kind: FieldKind | None, current: Json, change: Json) -> Json:
     if not isinstance(change, dict):
         return change
     if isinstance(kind, ListField):
-        return _edited(current, change) if change.keys() <= set(list_operations(kind)) else change
+        return _edited(current, change) if _is_edit(kind, change) else change
     held = current if isinstance(current, dict) else {}
     return {key: _listed(_member(kind, key), held.get(key), value) for key, value in change.items()}
 
@@ -34,7 +34,12 @@ def _member(kind: FieldKind | None, key: str) -> FieldKind | None:
     return kind.value if isinstance(kind, Table) else None
 
 
+def _is_edit(kind: ListField, change: dict[str, Json]) -> bool:
+    operations = list_operations(kind)
+    return bool(operations) and all(name in operations and isinstance(items, list) for name, items in change.items())
+
+
 def _edited(current: Json, change: dict[str, Json]) -> list[Json]:
-    removed = change.get("-") or []
-    kept = [item for item in (current or []) if not any(equal(item, gone) for gone in removed)]
-    return kept + list(change.get("+") or [])
+    held = current if isinstance(current, list) else []
+    kept = [item for item in held if not any(equal(item, gone) for gone in change.get("-", ()))]
+    return kept + list(change.get("+", ()))

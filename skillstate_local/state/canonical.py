@@ -122,9 +122,12 @@ def _integer(digits: str) -> int:
 
 
 def _decimal(digits: str) -> Decimal:
-    if len(digits) > MAX_NUMBER_CHARS:
+    """A number with a point or an exponent. The bound holds for it written out, so that ``1e999999999`` is harmless."""
+    exponent = re.split("[eE]", digits)[1:]
+    if len(digits) > MAX_NUMBER_CHARS or any(abs(int(e)) > MAX_NUMBER_CHARS for e in exponent):
         raise StrictJsonError(f"a number of more than {MAX_NUMBER_CHARS} characters")
-    return Decimal(digits)
+    value = Decimal(digits)
+    return value if value else value.copy_abs()
 
 
 def _depth(text: str) -> int:

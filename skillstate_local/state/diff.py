@@ -63,8 +63,7 @@ def overlapping(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
 
 def resolve(value: Json, pointer: str) -> Json:
     """The value at ``pointer``, or None when nothing is there."""
-    for token in pointer.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
+    for key in tokens(pointer):
         if not isinstance(value, dict) or key not in value:
             return None
         value = value[key]
@@ -73,9 +72,14 @@ def resolve(value: Json, pointer: str) -> Json:
 
 def nest(pointer: str, value: Json) -> Json:
     """The patch that sets or deletes one pointer."""
-    for token in reversed(pointer.split("/")[1:]):
-        value = {token.replace("~1", "/").replace("~0", "~"): value}
+    for key in reversed(tokens(pointer)):
+        value = {key: value}
     return value
+
+
+def tokens(pointer: str) -> list[str]:
+    """The keys that a JSON pointer names one after another."""
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def escape_token(key: str) -> str:

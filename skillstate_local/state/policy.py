@@ -43,7 +43,8 @@ def changeable(schema: Schema, kind: Table, current: Json, world: World) -> Entr
     """What one patch may do to the entries of a table that now holds ``current``."""
     held = current if isinstance(current, dict) else {}
     room = max(0, kind.max_entries - len(held))
-    concerned = frozenset(key for key, value in held.items() if _named(kind, key, value, world))
+    grounded = Permission.GROUNDED in (kind.update, kind.delete)
+    concerned = frozenset(key for key, value in held.items() if grounded and _named(kind, key, value, world))
     updatable = _existing(kind.update, held, concerned)
     deletable = _existing(kind.delete, held, concerned)
     insertable = _absent(schema, kind, held, world)
@@ -217,14 +218,14 @@ def _table(schema: Schema, kind: Table, value: Json, current: Json, world: World
 
 
 def _inserted(schema: Schema, kind: FieldKind, value: Json, world: World, at: str) -> Iterator[Problem]:
-    """An inserted value must be complete, hold no null, and be grounded where its scalars are."""
+    """An inserted value must be complete, hold no null, and be grounded where its scalars and tables are."""
     problems = list(whole_problems(schema, kind, value, at))
     yield from problems
     if not problems:
-        yield from _grounded(kind, value, world, at)
+        yield from _grounded(schema, kind, value, world, at)
 
 
-def _grounded(kind: FieldKind, value: Json, world: World, at: str) -> Iterator[Problem]:
+def _grounded(schema: Schema, kind: FieldKind, value: Json, world: World, at: str) -> Iterator[Problem]:
     if isinstance(kind, Scalar):
         if kind.values is not None and value not in (words := kind.values.resolve(world)):
             yield Problem(at, f"{value!r} is not known here; known: {_some(words)}")
@@ -235,10 +236,9 @@ def _grounded(kind: FieldKind, value: Json, world: World, at: str) -> Iterator[P
                 yield Problem(at, f"{item!r} is not known here; known: {_some(words)}")
     elif isinstance(kind, Record):
         for name, member in value.items():
-            yield from _grounded(kind.members[name], member, world, f"{at}/{escape_token(name)}")
+            yield from _grounded(schema, kind.members[name], member, world, f"{at}/{escape_token(name)}")
     else:
-        for key, entry in value.items():
-            yield from _grounded(kind.value, entry, world, f"{at}/{escape_token(key)}")
+        yield from _table(schema, kind, value, {}, world, at)
 
 
 def _why_not(what: str, permission: Permission, exists: bool) -> str:

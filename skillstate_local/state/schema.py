@@ -218,9 +218,17 @@ class Schema:
         return _ordered(self.root, state)
 
 
-def natural_key(word: str) -> tuple[tuple[int, int | str], ...]:
-    """Sort key that puts ``shelf_2`` before ``shelf_10``."""
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"([0-9]+)", word) if part)
+def natural_key(word: str) -> tuple[tuple[tuple[int, int, str], ...], str]:
+    """Sort key that puts ``shelf_2`` before ``shelf_10``; no two words share one."""
+    return tuple(_part_key(part) for part in re.split(r"([0-9]+)", word) if part), word
+
+
+def _part_key(part: str) -> tuple[int, int, str]:
+    """Digits compare by value, whatever their number; Python's own ``int`` refuses thousands of them."""
+    if "0" <= part[0] <= "9":
+        digits = part.lstrip("0")
+        return 0, len(digits), digits
+    return 1, 0, part
 
 
 def _ordered(kind: FieldKind, value: Json) -> Json:

@@ -206,7 +206,7 @@ def _fits_fixed(kind: Fixed, value: Json) -> bool:
     """A decimal of exactly the declared scale; with scale 0 the text would be an integer's, which is another type."""
     if not isinstance(value, Decimal) or -int(value.as_tuple().exponent) != kind.scale:
         return False
-    units = int(value.scaleb(kind.scale))
+    units = int(format(value, "f").replace(".", ""))
     return kind.minimum_units <= units <= kind.maximum_units
 
 
