@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from skillstate_local.commands.domain import domain_app
+from skillstate_local.commands.grammar import grammar
 from skillstate_local.errors import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, SkillStateError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ app = typer.Typer(
 )
 models = typer.Typer(help="List models, or make one ready.", invoke_without_command=True, add_completion=False)
 app.add_typer(models, name="models")
+app.add_typer(domain_app, name="domain")
+app.command("grammar")(grammar)
 
 
 def _env(name: str) -> str:
@@ -36,10 +40,13 @@ def _env(name: str) -> str:
 
 
 Model = Annotated[str, typer.Option(envvar=_env("MODEL"), help="A name from models.yaml, or `oracle` or `chance`.")]
-Env = Annotated[str, typer.Option(envvar=_env("ENV"), help="The environment: warehouse.")]
+Env = Annotated[str, typer.Option(envvar=_env("ENV"), help="The environment: warehouse, or a scenario file (.yaml).")]
 Level = Annotated[str, typer.Option(envvar=_env("LEVEL"), help="free, json, schema, delta or effects.")]
 Levels = Annotated[str, typer.Option(envvar=_env("LEVELS"), help="Levels to compare, with commas between.")]
-Horizon = Annotated[int, typer.Option(envvar=_env("HORIZON"), help="Steps of an episode (T), 1 to 10000.")]
+Horizon = Annotated[
+    int | None,
+    typer.Option(envvar=_env("HORIZON"), help="Steps of an episode (T). Default: 10, or all of a scenario."),
+]
 Seeds = Annotated[str, typer.Option(envvar=_env("SEEDS"), help="Seeds such as 1,2,3 or 1-10; one episode for each.")]
 Prefill = Annotated[int, typer.Option(envvar=_env("PREFILL"), help="Items already stored at the start, 0 to 400.")]
 Engine = Annotated[
@@ -78,7 +85,7 @@ def run(
     model: Model,
     env: Env = "warehouse",
     level: Level = "delta",
-    horizon: Horizon = 10,
+    horizon: Horizon = None,
     seeds: Seeds = "1,2,3",
     prefill: Prefill = 0,
     engine: Engine = None,
@@ -129,7 +136,7 @@ def compare(
     model: Model,
     env: Env = "warehouse",
     levels: Levels = "free,json,schema,delta,effects",
-    horizon: Horizon = 10,
+    horizon: Horizon = None,
     seeds: Seeds = "1,2,3",
     prefill: Prefill = 0,
     engine: Engine = None,

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -86,7 +87,7 @@ class RunConfig(_Frozen):
     def folder_name(self) -> str:
         """The name of the run's folder unless the user gives another one."""
         what = self.conditions[0].label if self.command == "run" else self.command
-        return f"{self.env}-{self.model.replace('/', '--')}-{what}-{self.digest}"
+        return f"{PurePath(self.env).stem}-{self.model.replace('/', '--')}-{what}-{self.digest}"
 
 
 def config_differences(was: RunConfig, now: RunConfig) -> tuple[str, ...]:

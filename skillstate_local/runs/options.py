@@ -33,7 +33,7 @@ class Options:
     model: str
     env: str
     levels: str
-    horizon: int
+    horizon: int | None
     seeds: str
     prefill: int = 0
     engine: str | None = None
@@ -70,7 +70,7 @@ def make_config(options: Options, registry: Registry) -> RunConfig:
         env=options.env,
         conditions=_compared(levels, options.chance_repeats) if compare else (_model_condition(levels[0], merge),),
         seeds=seeds,
-        horizon=options.horizon,
+        horizon=world.horizon,
         prefill=options.prefill,
         order=_choice("--order", options.order, Order),
         validation=validation,

@@ -15,6 +15,7 @@ from typing import Any
 from skillstate_local.registry import Registry, model_identity, ready_path
 from skillstate_local.runs.config import RunConfig
 from skillstate_local.runs.plan import Workshop
+from skillstate_local.runs.worlds import world_identity
 
 PACKAGES = (
     "skillstate-local",
@@ -36,6 +37,7 @@ def run_identity(workshop: Workshop, registry: Registry) -> dict[str, Any]:
         "skills": {
             label: {"hash": skill.hash, "instructions_hash": skill.instructions_hash} for label, skill in skills.items()
         },
+        "world": world_identity(workshop.config.env),
         "grammars": workshop.static_grammars(),
         "model": _model(workshop.config, registry),
     }
