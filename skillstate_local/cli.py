@@ -52,7 +52,7 @@ Prefill = Annotated[int, typer.Option(envvar=_env("PREFILL"), help="Items alread
 Engine = Annotated[
     str | None, typer.Option(envvar=_env("ENGINE"), help="transformers or scripted. Default: the model's first.")
 ]
-Backend = Annotated[str, typer.Option(envvar=_env("GRAMMAR_BACKEND"), help="llguidance or xgrammar.")]
+Backend = Annotated[str, typer.Option(envvar=_env("GRAMMAR_BACKEND"), help="llguidance, xgrammar or outlines.")]
 Reasoning = Annotated[
     int, typer.Option(envvar=_env("REASONING_TOKENS"), help="Budget for reasoning before the object; 0: none.")
 ]

@@ -115,7 +115,11 @@ def make_backend(name: str, tokenizer: Any, vocab_size: int, end_tokens: Sequenc
         from skillstate_local.engine.backend_xgrammar import XGrammarBackend
 
         return XGrammarBackend(tokenizer, vocab_size, end_tokens)
-    raise UsageError(f"Unknown grammar backend {name!r}.", "Known: llguidance, xgrammar.")
+    if name == "outlines":
+        from skillstate_local.engine.backend_outlines import OutlinesBackend
+
+        return OutlinesBackend(tokenizer, vocab_size, end_tokens)
+    raise UsageError(f"Unknown grammar backend {name!r}.", "Known: llguidance, xgrammar, outlines.")
 
 
 class GrammarCache:

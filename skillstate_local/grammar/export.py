@@ -47,8 +47,8 @@ def exported_files() -> dict[str, str]:
 
 def _header(domain: Domain, dialect: Dialect) -> str:
     lines = [
-        f"The turns of domain {domain.name} (version {domain.version}) at level schema, patch first, in {dialect.value}.",
-        f"Made by {COMMAND}; do not edit.",
+        f"Domain {domain.name}, version {domain.version}: its turns at level schema, patch first, in {dialect.value}.",
+        f"Made by {COMMAND} (python -m skillstate_local.grammar.export grammars/); do not edit.",
     ]
     return "".join(f"{_COMMENT[dialect]} {line}\n" for line in lines)
 
@@ -60,7 +60,7 @@ def _readme(refused: list[str]) -> str:
 # Grammars
 
 The `schema`-level grammar of every bundled domain, in every dialect that can express it: any well-typed turn, whatever
-the state. Grammars of `delta` and `effects` are built for each step; `python -m skillstate_local grammar DOMAIN` prints them.
+the state. Those of `delta` and `effects` are built for each step (`skillstate-local grammar DOMAIN` prints one).
 Made by `{COMMAND}`; a test fails when a file is stale.
 
 | file | read by |

@@ -18,6 +18,7 @@ from skillstate_local.grammar.gbnf import CHARS_PER_TOKEN
 from skillstate_local.grammar.ir import (
     Alt,
     Array,
+    Chars,
     Excluding,
     Grammar,
     Lit,
@@ -29,9 +30,10 @@ from skillstate_local.grammar.ir import (
     Token,
     Variant,
 )
-from skillstate_local.grammar.regex import escape_regex, regex_of, vocabulary_regex
+from skillstate_local.grammar.regex import character_class, escape_regex, regex_of, vocabulary_regex
 
 MAX_REGEX_CHARS = 64 * 1024
+MANY_CODE_POINTS = 1_000
 HINT = "Use `--grammar-backend llguidance` (dialect lark), which writes any order in one rule."
 
 
@@ -55,22 +57,32 @@ def regex_size(grammar: Grammar) -> int:
     return _rope(grammar).size
 
 
+def free_characters(grammar: Grammar) -> int:
+    """How many characters of free text the expression holds along all its paths."""
+    return _rope(grammar).free
+
+
 def _rope(grammar: Grammar) -> Rope:
     return join(_reasoning(grammar.reasoning_tokens), _Expansion().of(grammar.root))
 
 
-def _reasoning(tokens: int) -> str:
+def _reasoning(tokens: int) -> Rope:
     if not tokens:
-        return ""
-    return f"{escape_regex(REASONING_OPEN)}[^<]{{0,{CHARS_PER_TOKEN * tokens}}}{escape_regex(REASONING_CLOSE)}"
+        return join()
+    text = times(Rope(("[^<]",), len("[^<]"), 1), 0, CHARS_PER_TOKEN * tokens)
+    return join(escape_regex(REASONING_OPEN), text, escape_regex(REASONING_CLOSE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rope:
-    """Text that is not put together yet: pieces may be shared, so its size is known before it takes any memory."""
+    """Text that is not put together yet: pieces may be shared, so its size is known before it takes any memory.
+
+    ``free`` counts the characters of free text along all paths, for each of which an index lists the whole vocabulary.
+    """
 
     parts: tuple[str | Rope, ...]
     size: int
+    free: int = 0
 
     def texts(self) -> Iterator[str]:
         """The text in pieces."""
@@ -83,7 +95,9 @@ class Rope:
 
 def join(*parts: str | Rope) -> Rope:
     """The parts one after another."""
-    return Rope(parts, sum(len(part) if isinstance(part, str) else part.size for part in parts))
+    ropes = [part for part in parts if isinstance(part, Rope)]
+    size = sum(len(part) for part in parts if isinstance(part, str)) + sum(rope.size for rope in ropes)
+    return Rope(parts, size, sum(rope.free for rope in ropes))
 
 
 def choice(options: Iterable[str | Rope], suffix: str = "") -> Rope:
@@ -94,7 +108,8 @@ def choice(options: Iterable[str | Rope], suffix: str = "") -> Rope:
 
 def times(inner: Rope, minimum: int, maximum: int) -> Rope:
     """A bounded repetition."""
-    return choice([inner], f"{{{minimum},{maximum}}}")
+    once = choice([inner], f"{{{minimum},{maximum}}}")
+    return Rope(once.parts, once.size, inner.free * maximum)
 
 
 class _Expansion:
@@ -127,6 +142,9 @@ class _Expansion:
                 return self._array(node)
             case Object():
                 return self._object(node)
+            case Chars(code_points):
+                free = sum(high - low for low, high in code_points) > MANY_CODE_POINTS
+                return Rope((character_class(code_points),), len(character_class(code_points)), int(free))
             case Excluding():
                 raise UnsupportedConstraint("a regular expression cannot leave out the words that are taken", HINT)
         return join(regex_of(node))

@@ -49,11 +49,11 @@ def try_out(grammar: Grammar, dialect: Dialect, text: str = "", limit_s: float =
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    try:
-        answer = _answer(process, json.dumps([source, text]), dialect, limit_s)
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        try:
+            answer = _answer(process, json.dumps([source, text]), dialect, limit_s)
+        finally:
+            process.kill()
     if "error" in answer:
         raise GrammarError(answer["error"])
     return Trial(MatchResult(*answer["result"]), answer["compile_s"], answer["match_s"])

@@ -10,6 +10,7 @@ from skillstate_local.domains.validate import Rules
 from skillstate_local.engine.base import Engine, Sampling
 from skillstate_local.environments.base import Environment
 from skillstate_local.episode import Episode
+from skillstate_local.errors import UnsupportedConstraint
 from skillstate_local.grammar.ir import Dialect
 from skillstate_local.grammar.turn import GrammarBuilder, GrammarOptions
 from skillstate_local.runs.config import Condition, RunConfig
@@ -17,7 +18,7 @@ from skillstate_local.runs.worlds import make_environment
 from skillstate_local.runtimes.skill import Skill
 from skillstate_local.runtimes.skill_state import SkillStateRuntime
 
-DIALECTS = {"llguidance": Dialect.LARK, "xgrammar": Dialect.EBNF}
+DIALECTS = {"llguidance": Dialect.LARK, "xgrammar": Dialect.EBNF, "outlines": Dialect.REGEX}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,4 +113,12 @@ class Workshop:
         for condition in self.config.conditions:
             grammar = self.builder(condition).build(world.initial_state, facts)
             if grammar is not None and not self.config.scripted:
+                self._check_backend(condition)
                 grammar.write(DIALECTS[self.config.grammar_backend])
+
+    def _check_backend(self, condition: Condition) -> None:
+        if self.config.grammar_backend == "outlines" and not condition.level.static:
+            raise UnsupportedConstraint(
+                f"outlines takes seconds to index a grammar; at level {condition.level.value} every step has another one.",
+                "Use --grammar-backend llguidance, or the levels json and schema only.",
+            )

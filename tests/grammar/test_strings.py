@@ -23,7 +23,7 @@ from skillstate_local.grammar.ir import (
     Token,
     Words,
 )
-from skillstate_local.grammar.sample import spell
+from skillstate_local.grammar.sample import sample, spell
 from skillstate_local.grammar.text import any_character, excluding, pattern_node, sentence_count, sentences
 from skillstate_local.state.canonical import dumps, escape
 from tests.grammar.matching import ebnf_matches, lark_matches, matches
@@ -173,6 +173,13 @@ def test_a_complement_inside_a_string() -> None:
     grammar = Grammar(Quoted(Alt((open_key,))))
     for word, wanted in (("abc", False), ("de", False), ("ab", True), ("abcd", True), ("d", True), ("X", False)):
         assert matches(grammar, Dialect.LARK, f'"{word}"') is wanted, word
+
+
+def test_a_random_walk_never_draws_what_is_excluded() -> None:
+    taken = tuple(a + b for a in "abcdefghijklmno" for b in "abcdefghijklmnopqrstuvwxyz")
+    node = excluding(pattern_node("[a-z]{2}"), taken)
+    assert isinstance(node, Excluding)
+    assert not {sample(node, Random(seed)) for seed in range(60)} & set(taken)
 
 
 def test_a_complement_of_few_words_is_their_list_and_may_be_empty() -> None:
