@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skillstate_local.domains.action import ActionTemplate, Argument
@@ -68,6 +68,10 @@ def _legal(schema: Schema, template: ActionTemplate, world: World, narrowed: Map
             nodes[name] = node
     if not joint:
         return _content(template, nodes)
+    place = _side_by_side(template)
+    if place and narrowed.keys().isdisjoint(joint):
+        span = world.once(_pair_key(template, place), lambda: _pair_words(schema, template, world, place))
+        return None if span is None else _around(template, place, place + 2, span, nodes)
     return _jointly(template, _assignments(schema, template, world, narrowed), nodes)
 
 
@@ -77,8 +81,45 @@ def _argument(schema: Schema, argument: Argument, world: World, narrowed: Narrow
             return Lit(escape(narrowed.word)) if _typed(schema, argument.type, narrowed.word) else None
         content = type_content(schema, argument.type)
         return content if narrowed is None else excluding(content, map(escape, narrowed.excluded))
-    words = typed_words(schema, argument.type, argument.source.resolve(world))
-    return words_node(escape(word) for word in words if narrowed is None or narrowed.allows(word))
+    if narrowed is None:
+        return world.once((id(argument.source), argument.type), lambda: _words(schema, argument, world, Narrowed()))
+    return _words(schema, argument, world, narrowed)
+
+
+def _words(schema: Schema, argument: Argument, world: World, narrowed: Narrowed) -> Words | None:
+    words = argument.source.resolve(world) if argument.source is not None else frozenset()
+    return words_node(escape(word) for word in typed_words(schema, argument.type, words) if narrowed.allows(word))
+
+
+def _side_by_side(template: ActionTemplate) -> int:
+    """The place among the parts of the first of the only two joint arguments, if just a literal is between; else 0."""
+    names = template.parts[1::2]
+    if len(template.joint) != 1 or len(set(names)) < len(names):
+        return 0
+    places = sorted(names.index(name) for name in (template.joint[0].key, template.joint[0].value))
+    return 2 * places[0] + 1 if places[1] == places[0] + 1 else 0
+
+
+def _pair_key(template: ActionTemplate, place: int) -> Hashable:
+    """Templates that bind alike (Ship and Move, say) share one vocabulary of pairs."""
+    entry, (first, between, second) = template.joint[0], template.parts[place : place + 3]
+    kinds = [(template.arguments[n].type, id(template.arguments[n].source)) for n in (first, second)]
+    return (entry.table, entry.member, repr(entry.where), first == entry.key, between, *kinds)
+
+
+def _pair_words(schema: Schema, template: ActionTemplate, world: World, place: int) -> Words | None:
+    entry, (first, between, second) = template.joint[0], template.parts[place : place + 3]
+    found = entry.pairs(world)
+    pairs = found if first == entry.key else [(value, key) for key, value in found]
+    lefts = _fitting(schema, template.arguments[first], world, {left for left, _ in pairs}, None)
+    rights = _fitting(schema, template.arguments[second], world, {right for _, right in pairs}, None)
+    literal = escape(between)
+    return words_node(escape(a) + literal + escape(b) for a, b in pairs if a in lefts and b in rights)
+
+
+def _around(template: ActionTemplate, first: int, last: int, span: Node, nodes: Mapping[str, Node]) -> Node:
+    """The template with one node in the place of the parts from ``first`` to ``last``."""
+    return Seq((_run(template.parts[:first], nodes), span, _run(template.parts[last + 1 :], nodes)))
 
 
 def _typed(schema: Schema, kind: ScalarType, word: str) -> bool:
@@ -123,7 +164,7 @@ def _jointly(template: ActionTemplate, assignments: list[dict[str, str]], nodes:
         spans = ("".join(_spelled(parts[i], i, words) for i in range(first, last + 1)) for words in assignments)
         span = words_node(spans)
         assert span is not None
-        return Seq((_run(parts[:first], nodes), span, _run(parts[last + 1 :], nodes, odd_first=True)))
+        return _around(template, first, last, span, nodes)
     return Alt(tuple(_content(template, {**nodes, **{n: Lit(escape(w)) for n, w in a.items()}}) for a in assignments))
 
 
@@ -131,7 +172,7 @@ def _spelled(part: str, index: int, words: Mapping[str, str]) -> str:
     return escape(words[part] if index % 2 else part)
 
 
-def _run(parts: Iterable[str], nodes: Mapping[str, Node], *, odd_first: bool = False) -> Node:
+def _run(parts: Iterable[str], nodes: Mapping[str, Node]) -> Node:
     """Literals and arguments in turn, beginning with a literal in either case."""
     return Seq(tuple(nodes[part] if i % 2 else Lit(escape(part)) for i, part in enumerate(parts)))
 

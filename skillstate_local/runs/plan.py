@@ -119,6 +119,6 @@ class Workshop:
     def _check_backend(self, condition: Condition) -> None:
         if self.config.grammar_backend == "outlines" and not condition.level.static:
             raise UnsupportedConstraint(
-                f"outlines takes seconds to index a grammar; at level {condition.level.value} every step has another one.",
+                f"outlines takes seconds to index a grammar; at {condition.level.value} every step has another one.",
                 "Use --grammar-backend llguidance, or the levels json and schema only.",
             )

@@ -44,7 +44,7 @@ def changeable(schema: Schema, kind: Table, current: Json, world: World) -> Entr
     held = current if isinstance(current, dict) else {}
     room = max(0, kind.max_entries - len(held))
     grounded = Permission.GROUNDED in (kind.update, kind.delete)
-    concerned = frozenset(key for key, value in held.items() if grounded and _named(kind, key, value, world))
+    concerned = _concerned(kind, held, world) if grounded else frozenset()
     updatable = _existing(kind.update, held, concerned)
     deletable = _existing(kind.delete, held, concerned)
     insertable = _absent(schema, kind, held, world)
@@ -71,6 +71,15 @@ def _absent(schema: Schema, kind: Table, held: dict[str, Json], world: World) ->
     if kind.insert is Permission.GROUNDED:
         return frozenset(word for word in world.seen.get(kind.keys, ()) if word in vocabulary) - held.keys()
     return vocabulary.known - held.keys() if vocabulary.members else None
+
+
+def _concerned(kind: Table, held: dict[str, Json], world: World) -> frozenset[str]:
+    """The entries that O_t names. Tables of ids may be large, so they are not asked entry by entry."""
+    if isinstance(kind.value, Scalar) and isinstance(kind.value.type, Id):
+        keys = world.seen.get(kind.keys, frozenset())
+        words = world.seen.get(kind.value.type.vocabulary, frozenset())
+        return frozenset(k for k, v in held.items() if k in keys or (isinstance(v, str) and v in words))
+    return frozenset(key for key, value in held.items() if _named(kind, key, value, world))
 
 
 def _named(kind: Table, key: str, value: Json, world: World) -> bool:

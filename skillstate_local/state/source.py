@@ -6,11 +6,13 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 from skillstate_local.state.canonical import Json
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,14 @@ class World:
     state: Json
     seen: Mapping[str, frozenset[str]]
     closed: Mapping[str, tuple[str, ...]]
+    _known: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What ``make`` returned the first time it was asked for under ``key`` in this step."""
+        if key not in self._known:
+            self._known[key] = make()
+        made: Made = self._known[key]
+        return made
 
 
 class Source(Protocol):
