@@ -135,8 +135,14 @@ def test_a_run_plays_what_a_comparison_plays() -> None:
 def test_token_limit_is_no_less_than_the_longest_sentence_and_the_same_at_every_level() -> None:
     grammar = GrammarBuilder(WAREHOUSE, GrammarOptions(Level.SCHEMA)).build({})
     assert grammar is not None
-    limits = {config_of(levels=level).max_tokens for level in ALL.split(",")}
+    limits = {config_of(levels=level).max_tokens for level in ALL.split(",") if level != "effects"}
     assert limits == {longest_bytes(grammar.root)}
+
+
+def test_effects_alone_needs_the_longest_action_only() -> None:
+    longest = '{"action":"Move item_999999 shelf_499 shelf_499","state_patch":{}}'
+    assert len(longest) <= config_of(levels="effects").max_tokens <= len(longest) + 4
+    assert config_of(levels="delta,effects", command="compare").max_tokens == config_of(levels="delta").max_tokens
 
 
 def test_reasoning_and_its_tags_come_on_top() -> None:
