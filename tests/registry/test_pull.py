@@ -232,7 +232,7 @@ def test_truncated_and_changed_files_are_noticed(tiny: Registry) -> None:
 
 
 def test_pip_missing(tiny: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("skillstate_local.registry.packages._has_pip", lambda: False)
     with pytest.raises(EnvironmentProblem, match="ensurepip"):
         pull("tiny", registry=tiny)
 
